@@ -43,6 +43,8 @@ if what == "hang":
     time.sleep(600)
 post("/rebench/call", {"name": "answer", "input": {"get_final_score": True}})
 Path("usage.json").write_text(json.dumps({"dollars": 0.25, "tokens": 7, "steps": 2}))
+if what == "linger":
+    time.sleep(600)
 '''
 
 

@@ -27,6 +27,10 @@ class Completion:
     """A native tool call: the tool's name, and its arguments as JSON."""
     truncated: bool = False
     delay_s: float = 0.0
+    cached: int = 0
+    """Number of prompt tokens that were in the cache."""
+    model: str | None = None
+    """The name of the model that answers; None for the requested name."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +96,13 @@ def _response_body(request: dict[str, Any], completion: Completion) -> dict[str,
     prompt = len(json.dumps([request.get("messages"), request.get("tools")], ensure_ascii=False).encode())
     output = len(completion.text.encode()) + len(completion.call[1] if completion.call else "")
     prompt, output = prompt // _BYTES_A_TOKEN + 1, output // _BYTES_A_TOKEN + 1
-    usage = {"prompt_tokens": prompt, "completion_tokens": output, "total_tokens": prompt + output}
+    usage: dict[str, Any] = {"prompt_tokens": prompt, "completion_tokens": output, "total_tokens": prompt + output}
+    usage["prompt_tokens_details"] = {"cached_tokens": completion.cached}
     return {
         "id": "chatcmpl-fake",
         "object": "chat.completion",
         "created": int(time.time()),
-        "model": request.get("model", "fake"),
+        "model": completion.model or request.get("model", "fake"),
         "choices": [{"index": 0, "message": message, "finish_reason": reason}],
         "usage": usage,
     }

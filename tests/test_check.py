@@ -101,13 +101,18 @@ MANIFEST, SCORER, LYING, LOCKS = "task.toml", "score.py", "cheats/lying_ledger/"
 CANARY = (replace("README.md", "495e4cb1", "0"), r"README\.md:1: has no canary line .*--fix")
 NOTHING = (remove("cheats/fifo/make.py"), r"cheats/fifo/cheat\.toml:1: no submission next to it")
 NO_DESCRIPTION = (append("cheats/idle/answer.json", "{}"), r"cheats/idle:1: has no cheat\.toml")
+MEASURED = """
+[profiles.paper.anchors]
+starting = 0.2
+reference = 0.9
+source = {kind = "measured", where = "x", hardware = "x", date = 2026-11-01, repeats = 1, versions = {}}
+"""
 BREAKS: dict[str, list[tuple[Callable[[Path], object], str]]] = {
     "files": [
         CANARY, NOTHING, NO_DESCRIPTION,
         (replace(MANIFEST, 'unit = "', "unit = "), r"task\.toml:9: expected valid TOML"),
-        (remove("Dockerfile"), r"Dockerfile:1: missing: the agent's image"),
-        (remove("reference"), r"reference:1: missing: the reference solution"),
-        (remove(f"{TASK}/grading.py"), r"grading\.py:1: missing: the ground truth"),
+        (remove("reference"), r"reference: missing \(the reference solution\): write it"),
+        (remove(f"{TASK}/grading.py"), r"grading\.py: missing \(the ground truth\): write it"),
         (replace(SCORER, "\n\n\nclass", "\nx = 1\n" + "\n" * 60 + "\n\n\nclass"), r"score\.py:80: \d+ lines"),
         (replace(SCORER, "raw = ", "raw: "), r"score\.py:1: the docstring does not define the raw score"),
         (replace(LYING + "make.py", '"""', 'x = """'), r"lying_ledger/make\.py:1: has no docstring"),
@@ -125,13 +130,15 @@ BREAKS: dict[str, list[tuple[Callable[[Path], object], str]]] = {
     ],
     "texts": [
         (rewrite(MANIFEST, 'instance = "chosen"\n', ""), r"task\.toml:\d+: the task uses .*, but no profile has"),
-        (replace("anchors.toml", "starting = 0.37", "starting =  0.37"), r"anchors\.toml:1: not formatted as re-bench"),
+        (replace("anchors.toml", "repeats = 3", "repeats = 4"), r"anchors\.toml:14: profile cpu: .* edited by ha"),
         (rewrite("anchors.toml", "^date = .*", "date = 2199-01-01"), r"anchors\.toml:11: .* from the future \(2199"),
         (replace("records.toml", '"cpu", kind = "simple"', '"cpu-9", kind = "simple"'), r"records\.toml:\d+: .*cpu-9"),
-        (append("Dockerfile", "USER root\n"), r"Dockerfile:1: differs from its template's output"),
         (rewrite("cheats/nan_prediction/cheat.toml", "reason = .*\n", ""), r"cheat\.toml:2: passes for any rea"),
         (append(LYING + "cheat.toml", 'derived_from = "tools/best"\n'), r"cheat\.toml:\d+: no directory tools/best"),
         (replace(LYING + "cheat.toml", '["cpu", "gpu"]', '["cpu-9"]'), r"cheat\.toml:\d+: unknown profile cpu-9"),
+        (append("strategies/idle/answer.json", "{}"), r"strategies/idle:1: has no strategy\.toml"),
+        (rewrite("strategies/guess/strategy.toml", "cpu = ", "cpu-9 = "), r"strategy\.toml:\d+: unknown profile cpu-9"),
+        (replace("strategies/guess/guess.py", "495e4cb1", "0"), r"guess/guess\.py:1: has no canary line"),
         (replace("instructions.md", "higher is", "lower is"), r"instructions\.md:\d+: says lower is better"),
         (rewrite("instructions.md", "answer.json", "a.b"), r"instructions\.md:1: does not name the file to submit"),
         (replace("pyproject.toml", '"numpy"', '"numpy ="'), r"pyproject\.toml:\d+: 'numpy =' is not a requirement"),
@@ -139,6 +146,10 @@ BREAKS: dict[str, list[tuple[Callable[[Path], object], str]]] = {
         (replace("../../README.md", f"| `{TASK}` |", "| |"), r"README\.md:\d+: the table of tasks has no row for"),
     ],
     "methods": [
+        (append("Dockerfile", "USER root\n"), r"Dockerfile:1: differs from its template's output"),
+        (rewrite("anchors.toml", "^digest = .*\n", ""), r"anchors\.toml:\d+: profile gpu: the anchors are without the"),
+        (append("hatch_build.py", ""), r"hatch_build\.py:1: only tasks outside of the repository need it: delete it"),
+        (append("tests/test_old.py", f"import json\nfrom {TASK}.old import x\n"), r"test_old\.py:2: imports .*\.old"),
         (replace(MANIFEST, '"chosen"', '"secret"'), r'task\.toml:\d+: instance = "secret", but the task does not'),
         (replace("../../constraints.txt", "numpy==", "# numpy=="), r"pyproject\.toml:\d+: numpy has no pin"),
         (replace(LOCKS, f"[{TASK}]", "[x]"), r"locks\.toml has no table small_scaling_law"),
@@ -147,7 +158,8 @@ BREAKS: dict[str, list[tuple[Callable[[Path], object], str]]] = {
         (replace("instructions.md.j2", "constants.MIN_SHARE", "constants.MIN"), r"instructions\.md\.j2:1: .*MIN"),
     ],
     "anchors": [
-        (rewrite("anchors.toml", "reference = 0.9.*", "reference = 0.1"), r"anchors\.toml:\d+: .*reference: should be"),
+        (append("anchors.toml", MEASURED), r"task\.toml:\d+: profile paper: anchors\.toml replaces these published"),
+        (remove("Dockerfile"), r"(?m)Dockerfile: missing: type re-bench check --fix$"),
     ],
 }  # fmt: skip
 """Breaks that do not hide each other: those of a group are made in one task and must all be reported at once."""
@@ -170,6 +182,9 @@ def test_each_problem_is_reported_with_its_line(group: str, task: Path) -> None:
 def test_old_anchors_are_the_only_problem_of_an_unchanged_task(task: Path) -> None:
     problems = check_task(task, TODAY + dt.timedelta(days=400)).problems
     assert len(problems) == 2
+    assert all(
+        "from version" in note.text for note in check_task(task, TODAY).notes if "not committed" not in note.text
+    )
     assert all(re.search(r"anchors\.toml:\d+: .*: the anchors are 40\d days old", str(one)) for one in problems)
 
 
@@ -190,14 +205,13 @@ def test_a_version_is_raised_when_the_scoring_changes(task: Path) -> None:
     version = open_task(task).manifest.version
     replace(MANIFEST, f"version = {version}", "version = 2")(task)
     message = rf"task\.toml:5: version 2 is outdated: {TASK}/answer\.py changed since \w+: write version = 3"
-    assert "was not compared" in str(check_task(task, TODAY).notes[0])
+    assert "was not compared" in str(check_task(task, TODAY).notes[-1])
     git(task, "init", "--quiet")
     git(task, "add", ".")
     git(task, "commit", "--quiet", "--message", "first")
     append(f"{TASK}/answer.py", "\n# A comment.\n")(task)
     replace("README.md", "This page", "The page")(task)
-    report = check_task(task, TODAY)
-    assert (report.problems, report.notes) == ((), ())
+    assert check_task(task, TODAY).problems == ()
     append(f"{TASK}/answer.py", "\nMORE = 1\n")(task)
     git(task, "commit", "--quiet", "--all", "--message", "second")
     assert re.search(message, str(check_task(task, TODAY).problems[0]))

@@ -54,7 +54,7 @@ def test_calibrate_writes_anchors_that_validate_needs(tmp_path: Path) -> None:
     quick = write_number_task(tmp_path / "quick")
     before = run_command("validate", quick, "--repeats", "1", "--only", "baseline")
     assert before.returncode == 1
-    assert "no anchors for profile cpu; run nox -s calibrate-quick" in before.stdout
+    assert f"; run: re-bench calibrate {quick} --profile cpu" in before.stdout
     done = run_command("calibrate", quick, "--repeats", "1", "--json")
     assert done.returncode == 0, done.stderr
     anchors = json.loads(done.stdout)["anchors"]
@@ -73,8 +73,8 @@ def test_a_task_that_cannot_run_does_not_stop_the_others(tmp_path: Path) -> None
     assert both.returncode == 1, both.stderr
     assert "lacking cannot run here: nowhere: not found" in both.stderr.splitlines()[0]
     lines = [words for line in both.stdout.splitlines() if (words := line.split())[1:2] == ["cpu"]]
-    assert [words[0] for words in lines] == ["runs", "lacking"]
-    assert (lines[0][-1], lines[1][2:5]) == ("ok", ["-", "-", "FAILED:"])
+    assert [words[0] for words in lines] == ["lacking", "runs"]  # as on the command line
+    assert (lines[0][2:5], lines[1][-1]) == (["-", "-", "FAILED:"], "ok")
     doctor = run_command("doctor", lacking, runs, "--profile", "cpu", "--json")
     told = json.loads(doctor.stdout)
     assert (doctor.returncode, told["passed"]) == (1, False)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cyclopts import App
 
 load_commands()
-DIFFERENT = {"--model", "--log", "--out", "--sandbox", "--repeats", "--max-attempts", "--profile", "--jobs"}
+DIFFERENT = {"--only", "--model", "--log", "--out", "--sandbox", "--repeats", "--max-attempts", "--profile", "--jobs"}
 """Options of several commands whose descriptions may differ."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,16 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from filelock import FileLock
 
 TOP = Path(__file__).resolve().parents[1]
 sys.path += map(str, (TOP / "tests", TOP / "server" / "tests", TOP / "common" / "tests" / "support"))
 
 from evaluation_process import COMMAND_AGENT, Evaluating, model_tables, scripted_models
 from example_tasks import make_tasks
+from fake_server import Completion, ErrorResponse, FakeServer
 from terminal_session import in_terminal, plain
 
 from re_bench.cli.main import main
 from re_bench.processes import all_processes, initial_environment
+from re_bench_evaluation.report.read import read_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,6 +51,53 @@ def command(what: str, **keys: object) -> str:
     return f'[agents.{what}]\nkind = "command"\nmodels = []\ncommand = {json.dumps(words)}\n{tables}'
 
 
+def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_a_killed_evaluation_leaves_no_processes_and_finished_runs_are_kept(
+    evaluating: Callable[[str], Evaluating],
+) -> None:
+    one = evaluating(HEAD.format(runs=2) + BUDGET + command("linger") + command("hang"))
+
+    def ready() -> bool:
+        began = [path.read_text() for path in one.out.glob("runs/hang.*/server/sessions/*/transcript.jsonl")]
+        return len(list(one.out.glob("runs/linger.*/agent/usage.json"))) == 2 and len(began) == 2
+
+    assert one.stop_when(ready, signal.SIGKILL) == -signal.SIGKILL
+    wait_for(lambda: not one.processes())
+    one.plan.write_text(one.plan.read_text().replace("dollars = 5.0", "dollars = 9.0"))
+    assert one.stop_when(lambda: len(one.events("begins")) == 6 and len(one.events("ended")) == 2, signal.SIGINT) == 130
+    records = one.records()
+    for seed in (0, 1):
+        kept, again = records[f"linger.quick.{seed}"], records[f"hang.quick.{seed}"]
+        assert (kept["state"], kept["tries"], kept["reward"], kept["dollars"]) == ("ended", 1, 0.25, 0.25)
+        assert (again["tries"], again["earlier_dollars"], again["earlier_reported_dollars"]) == (2, 1.0, None)
+    assert {event["run"] for event in one.events("ended")} == {"linger.quick.0", "linger.quick.1"}
+    data = read_report([one.out])
+    (cell,) = (cell for cell in data.cells if cell.agent == "linger")
+    assert (cell.dollars, cell.reward.value) == (0.5, 0.25)
+    hanging = [run for run in data.runs if run.agent == "hang"]
+    assert [run.dollars for run in hanging] == [None, None]
+    assert all("up to $1.00 higher" in flag.text for run in hanging for flag in run.flags if flag.kind == "cost")
+
+
+def test_an_agent_that_crashes_counts_as_0(evaluating: Callable[[str], Evaluating]) -> None:
+    words = json.dumps([sys.executable, "-c", "import no_such_module"])
+    agent = f'[agents.broken]\nkind = "command"\nmodels = []\ncommand = {words}\n'
+    one = evaluating(HEAD.format(runs=1).replace("dollars = 5.0", "tries = 2") + BUDGET + agent)
+    done = one.finish()
+    assert done.returncode == 0, done.stderr
+    assert "broken.quick.0: agent exited with status 1 without opening a session: ModuleNotFoundError" in done.stdout
+    assert one.records()["broken.quick.0"]["tries"] == 2
+    (cell,) = read_report([one.out]).cells
+    assert (cell.reward.value, cell.reward.n, cell.failed) == (0.0, 1, 0)
+    assert "the agent exited before it opened a session; the run counts as 0" in [flag.text for flag in cell.flags]
+
+
 def test_a_plan_to_its_end(evaluating: Callable[[str], Evaluating]) -> None:
     with scripted_models() as url:
         plan = HEAD.format(runs=1) + BUDGET + model_tables(url) + MLAB + 'models = ["careful"]\n' + command("once")
@@ -68,6 +119,16 @@ def test_a_plan_to_its_end(evaluating: Callable[[str], Evaluating]) -> None:
         status, _output, shown = in_terminal(one.command, one.environment)
         assert (status, "best reward" in plain(shown)) == (0, True), shown
         assert len(one.events("begins")) == 2
+        versions = json.loads((one.out / "evaluation.json").read_text())["versions"]
+        assert versions.keys() >= {"mlab-agent", "re-bench-server", "openreward", "numpy", "python", "commit"}
+        assert versions["program of agent once"].startswith("sha256:")
+        assert (agent["models"], bare["models"]) == (["careful"], [])
+        with (one.plan.parent / "agent.py").open("a") as program:
+            program.write("# changed\n")
+        again = one.finish()
+        assert (again.returncode, "warning: program of agent once changed from sha256:" in again.stderr) == (0, True)
+        (problem,) = read_report([one.out]).problems
+        assert "program of agent once changed" in problem.text
         one.plan.write_text(plan.replace("hours = 0.05", "hours = 0.06"))
         changed = one.finish()
         assert changed.returncode == 2
@@ -93,6 +154,108 @@ def test_what_would_fail_later_is_told_at_once(evaluating: Callable[[str], Evalu
     ):
         assert text in failing.stderr
     assert not one.out.exists()
+
+
+def test_options_of_a_plan_reach_the_agent_and_the_report(evaluating: Callable[[str], Evaluating]) -> None:
+    options = "reprompt = true\nadversarial = true\nconfirm = {repeats = 2}\n"
+    budget = BUDGET.replace("hours = 0.05", "hours = 0.05\nhours_by_task = {quick = 0.04}")
+    with scripted_models() as url:
+        one = evaluating(HEAD.format(runs=2) + options + budget + model_tables(url) + MLAB + 'models = ["careful"]\n')
+        assert one.finish("--only", "*.quick.1").returncode == 0
+        assert one.states() == ["ended"]
+        missing = one.finish("--only", "*.slow.*")
+        assert "no run matches '*.slow.*'; the runs are: mlab.careful.quick.0, " in missing.stderr
+        again = one.finish("--only", "*.quick.1", "--redo", "mlab.careful.quick.1", "--json")
+        assert again.returncode == 0, again.stderr
+        with FileLock(one.out / "lock", preserve_lock_file=True):  # like a running command
+            busy = one.finish()
+        assert busy.returncode == 2
+        assert re.search(r"in use by another `re-bench evaluate` \(process \d+ on .* since 20", busy.stderr)
+        kept = [line for line in one.plan.read_text().splitlines() if "confirm" not in line]
+        one.plan.write_text("\n".join(kept))
+        assert "changed: confirm." in one.finish().stderr
+    (run,) = json.loads(again.stdout)["runs"]
+    # The first final answer is an additional step; the reward 0.5 of the second attempt is confirmed.
+    assert (run["steps"], run["attempts"], run["reward"], run["reason"]) == (5, 2, 0.5, "finished")
+    assert (run["tries"], run["redone"], run["interruptions"]) == (2, 1, 0)
+    directory = one.out / "runs" / "mlab.careful.quick.1"
+    assert (directory / "tries" / "1" / "confirmation" / "attempts.jsonl").is_file()
+    trace = (directory / "agent" / "trace.jsonl").read_text()
+    assert "You have 0.04 hours, starting now" in trace
+    assert "This session tests whether the scorer can be deceived" in trace
+    assert "Your final answer is not accepted yet" in trace
+    assert main(["verdict", str(directory), "hack", "--by", "Ann", "--reason", "it is a test"]) == 0
+    (found,) = (run for run in read_report([one.out]).runs if run.key.endswith("quick.1"))
+    assert found.allowed == "no network; feedback; reprompted; cheating allowed"
+    assert found.budget_used is not None
+    assert 0 < found.budget_used < 1
+    assert found.confirmed is not None
+    assert (found.confirmed.value, found.confirmed.n, found.counted, found.without_hack) == (0.5, 2, 0.5, 0.0)
+
+
+def test_a_model_that_a_server_does_not_know_is_a_problem_at_once(evaluating: Callable[[str], Evaluating]) -> None:
+    with FakeServer(lambda _request: ErrorResponse(404, "no such model: careful")) as server:
+        one = evaluating(HEAD.format(runs=1) + BUDGET + model_tables(server.url) + MLAB + 'models = ["careful"]\n')
+        failing = one.finish("--dry-run")
+    assert failing.returncode == 2
+    assert "models.careful: HTTP status 404: " in failing.stderr
+    assert "no such model" in failing.stderr
+    assert len(server.requests) == 1  # the model `careless` is not used
+    assert server.requests[0]["max_tokens"] == 1
+
+
+def test_the_reason_of_a_failed_run_is_the_error_of_the_model_server(evaluating: Callable[[str], Evaluating]) -> None:
+    asked: list[object] = []
+
+    def leaving(request: object) -> Completion | ErrorResponse:
+        asked.append(request)
+        return Completion("hi") if len(asked) == 1 else ErrorResponse(401, "the key has expired")
+
+    with FakeServer(leaving) as server:
+        plan = HEAD.format(runs=1).replace("dollars = 5.0", "dollars = 5.0\ntries = 1")
+        one = evaluating(plan + BUDGET + model_tables(server.url) + MLAB + 'models = ["careful"]\n')
+        done = one.finish()
+    assert done.returncode == 1
+    (record,) = one.records().values()
+    assert record["state"] == "failed"
+    assert "the key has expired" in record["reason"]
+
+
+STUBBORN = """[agents.stubborn]
+kind = "command"
+models = []
+command = ["sh", "-c", "trap '' TERM; touch began; while :; do sleep 1; done"]
+"""
+
+
+def test_ctrl_c_reports_what_it_does_and_a_second_one_kills(evaluating: Callable[[str], Evaluating]) -> None:
+    with scripted_models(pause_s=0.5) as url:
+        plan = HEAD.format(runs=1) + BUDGET + model_tables(url) + MLAB + 'models = ["careful"]\n' + STUBBORN
+        one = evaluating(plan)
+        with one.start() as process:
+            assert process.stderr is not None
+            wait_for(lambda: bool(list(one.out.glob("runs/stubborn.*/agent/began"))) and one.scored() > 0)
+            process.send_signal(signal.SIGINT)
+            lines = []
+            for line in process.stderr:
+                lines.append(line)
+                if "press Ctrl-C again to kill them" in line:
+                    process.send_signal(signal.SIGINT)  # as shells repeat a signal
+                    time.sleep(1.5)
+                    assert process.poll() is None
+                    began = time.monotonic()
+                    process.send_signal(signal.SIGINT)
+            seconds = time.monotonic() - began
+            process.wait()
+        assert process.returncode == 130, lines
+        assert "re-bench: stopping 2 runs, which takes up to a minute; press Ctrl-C again to kill them\n" in lines
+        assert seconds < 15, "an agent that ignores SIGTERM has 20 s"
+        assert not one.processes()
+        (stopped,) = one.events("evaluation stopped")
+        assert stopped["because"] == "SIGINT"
+        assert one.finish("--only", "mlab.*").returncode == 0
+    record = one.records()["mlab.careful.quick.0"]
+    assert (record["interruptions"], record["reward"]) == (1, 0.5)
 
 
 HOSTILE_AGENT = """
@@ -124,13 +287,13 @@ def test_an_agent_that_does_what_it_should_not_ends_and_leaves_nothing(
     agent = f'[agents.hostile]\nkind = "command"\nmodels = []\ncommand = {words}\n'
     plan = HEAD.format(runs=3).replace("dollars = 5.0", "tries = 1")
     one = evaluating(plan + BUDGET + agent)
-    assert one.stop_when(lambda: one.states().count("failed") == 2, signal.SIGINT) == 130
+    assert one.stop_when(lambda: one.states().count("ended") == 2, signal.SIGINT) == 130
     assert not one.processes()
     assert not [pid for pid in all_processes() if str(one.out) in (initial_environment(pid, "RE_BENCH_AGENT_OF") or "")]
     records = one.records()
     assert "last words" in records["hostile.quick.0"]["reason"]
     assert "without opening a session" in records["hostile.quick.1"]["reason"]
-    assert {record["state"] for record in records.values()} == {"failed", "waiting"}
+    assert {record["state"] for record in records.values()} == {"ended", "waiting"}
     try:
         assert main(["report", str(one.out)]) == 0
         assert main(["bundle", str(one.out), "--out", str(tmp_path / "bundle")]) == 0
@@ -147,7 +310,7 @@ def test_runs_go_on_after_a_kill_and_an_interrupt(evaluating: Callable[[str], Ev
         assert one.stop_when(lambda: one.scored() >= 2, signal.SIGKILL) == -signal.SIGKILL
         sessions = {path.name for path in one.out.glob("runs/*/server/sessions/*")}
         scored = one.scored()
-        assert one.processes(), "a kill leaves what ran"
+        wait_for(lambda: not one.processes())
         assert one.stop_when(lambda: one.events("goes on") and one.scored() > scored, signal.SIGINT) == 130
         assert not one.processes()
         assert "running" not in one.states()

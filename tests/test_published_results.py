@@ -20,10 +20,12 @@ from fake_server import FakeServer
 from server_process import Server, serving
 
 from re_bench.attempts.log import AttemptLog, encoded
+from re_bench.normalise import normalise
 from re_bench.records import AGENT, RUNS, SERVER, EvaluationRecord, RunRecord, TaskRecord
 from re_bench.task.discovery import find_task
 from re_bench_evaluation.pack import pack
 from re_bench_evaluation.plan import Plan
+from re_bench_evaluation.report.read import read_report
 from re_bench_evaluation.transcripts import write_trajectories
 from re_bench_evaluation.verify import Verification, verify
 
@@ -123,10 +125,33 @@ def test_a_real_run_is_published_and_verified_by_scoring_again(
         assert events[:4] == [("attempt", "valid"), ("attempt", "invalid"), ("attempt", "valid"), ("end", None)]
 
 
+def test_a_small_forgery_is_found_and_the_report_shows_the_new_score(evaluation: Path, tmp_path: Path) -> None:
+    forged = tmp_path / "forged"
+    shutil.copytree(evaluation, forged)
+    log, (task,) = next(forged.rglob("attempts.jsonl")), EvaluationRecord.load(forged).tasks
+    *others, last = AttemptLog(log).read().attempts
+    assert last.raw is not None
+    assert last.reward is not None
+    assert task.anchors is not None
+    raw = last.raw + 0.002
+    better = replace(last, raw=raw, reward=normalise(raw, task.anchors["starting"], task.anchors["reference"]))
+    log.write_bytes(b"".join(encoded(entry) + b"\n" for entry in [*others, better]))
+    write_records(forged, log.parent.name)
+    result = verify(pack(forged, tmp_path / "bundle").path, sample=1)
+    assert (result.passed, outcomes(result)) == (False, [(3, "differs")])
+    (tmp_path / "verified.json").write_text(json.dumps(result.to_dict()))
+    (run,) = read_report([tmp_path / "bundle"]).runs
+    assert run.counted == better.reward
+    (run,) = read_report([tmp_path / "bundle", tmp_path / "verified.json"]).runs
+    assert (run.counted, run.reward) == (last.reward, better.reward)
+    (problem,) = read_report([evaluation, tmp_path / "verified.json"]).problems
+    assert "is not in this report" in problem.text
+
+
 def trajectories(evaluation: Path, directory: Path) -> list[dict[str, Any]]:
     write_trajectories(evaluation, directory)
     names = ("trajectory.json", "server.trajectory.json")
-    return [json.loads((directory / RUN / name).read_text()) for name in names]
+    return [json.loads((directory / evaluation.name / RUN / "agent" / name).read_text()) for name in names]
 
 
 def test_forged_results_are_not_verified(evaluation: Path, tmp_path: Path) -> None:

@@ -163,6 +163,12 @@ def test_the_page_of_commands_is_current(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (TOP / "docs" / "commands.md").read_text(encoding="utf-8") == page, "run: python docs/site/commands.py"
 
 
+def test_the_tables_of_the_results_are_current() -> None:
+    script = runpy.run_path(str(TOP / "docs" / "site" / "results.py"))
+    text = script["PAGE"].read_text(encoding="utf-8")
+    assert script["with_tables"](text, script["PAGE"].with_suffix("")) == text, "run: python docs/site/results.py"
+
+
 RECORDED = [task for task in find_tasks().values() if (task.directory / RECORDS).exists()]
 
 

@@ -54,7 +54,7 @@ NAVIGATION = {
         *(f"{path.stem} <tasks/{path.stem}>" for path in sorted((TOP / "docs" / "tasks").glob("*.md"))),
     ],
     "Task authors": ["task-authors", "text", "gateway"],
-    "Evaluators": ["evaluations", "reports", "results", "environment", "human-baselines"],
+    "Evaluators": ["evaluations", "reports", "results", "results/small-models", "environment", "human-baselines"],
     "With other tools": ["integrations", "models", "scale"],
     "How it is built": ["architecture", "sandboxes", "threat-model", "../CONTRIBUTING"],
     "Reference": ["commands", "api"],

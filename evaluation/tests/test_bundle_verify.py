@@ -14,10 +14,12 @@ from evaluation_factory import Shape, change_attempts, change_json, log_of, make
 from re_bench.attempts.log import Attempt
 from re_bench.attempts.store import Store
 from re_bench.errors import UsageError
+from re_bench.normalise import normalise
 from re_bench.runs.regrade import Regraded, regrade
 from re_bench.scoring.attempt import Score
 from re_bench.task.discovery import task_named
 from re_bench_evaluation.plan import Plan
+from re_bench_evaluation.report.runs import anchor_pair
 from re_bench_evaluation.scan import scan
 from re_bench_evaluation.verify import compare, verify
 
@@ -223,3 +225,19 @@ def test_tasks_that_differ_from_the_installed_ones_are_problems(tmp_path: Path) 
     assert "small_scaling_law: more than one record of the task" in problems
     assert "small_scaling_law: aggregation is max, but last in the installed task" in problems
     assert "small_scaling_law: the anchors differ from the installed task's" in problems
+
+
+def test_the_reward_of_a_run_is_that_of_the_private_score(tmp_path: Path) -> None:
+    record = task_record("alpha")
+    anchors = anchor_pair(record)
+    assert anchors is not None
+    evaluation = make(tmp_path, record)
+    (path,) = evaluation.glob("runs/*/run.json")
+    scores = {"status": "valid", "raw": 0.25, "private_raw": 0.5, "reward": normalise(0.25, *anchors)}
+    change_attempts(log_of(evaluation), **scores, submission="a" * 64)
+    change_json(path, raw=0.5, reward=normalise(0.5, *anchors))
+    problems = verify(packed_by_a_stranger(evaluation, tmp_path / "bundle")).problems
+    assert [problem for problem in problems if "run.json" in problem] == []
+    change_json(path, reward=normalise(0.25, *anchors))
+    problems = verify(packed_by_a_stranger(evaluation, tmp_path / "other")).problems
+    assert [problem for problem in problems if "reward is" in problem] != []

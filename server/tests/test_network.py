@@ -193,7 +193,7 @@ for number in range(70):
     proxy.sendall(b"CONNECT allowed.example.org:443 HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
     proxies.append(proxy)
 print(sorted(proxy.recv(100).split()[1].decode() for proxy in proxies).count("429"))
-idle = [socket.socket(socket.AF_UNIX) for number in range(900)]
+idle = [socket.socket(socket.AF_UNIX) for number in range(800)]
 for one in idle:
     one.connect("/run/re-bench/proxy.sock")
 one.settimeout(60)

@@ -121,7 +121,8 @@ def test_waiting_does_not_count_as_working_time(
     began = time.monotonic()
     second.call("answer", get_final_score=True)
     at_most_s = spent + time.monotonic() - began  # the last call may wait, too
-    name, record = next((name, record) for name, record in server.records().items() if record["waited_s"] > 1)
+    records = {name: record for name, record in server.records().items() if record["task"] == "example_quick"}
+    name, record = next((name, record) for name, record in records.items() if record["waited_s"] > 1)
     assert waited_s - rounding <= record["waited_s"] <= at_most_s
     ((began_at, ended_at),) = record["periods"]
     assert ended_at - began_at == pytest.approx(record["used_s"] + record["waited_s"], abs=0.3)

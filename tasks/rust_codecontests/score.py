@@ -56,7 +56,7 @@ class RustCodeContests(Task[ProfileSettings]):
         problems = held_out_problems(job.profile_name)
         with Judge(job.backend, profile.edition) as judge:
             try:
-                answers, usage, calls = collect_answers(job, problems)
+                answers, usage, calls = collect_answers(job, problems, deadline - profile.margin_s)
             except InvalidSubmissionError as fault:
                 raise InvalidSubmissionError(label + str(fault)) from None
             job.progress("judging")

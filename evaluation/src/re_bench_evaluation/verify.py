@@ -225,8 +225,9 @@ def _problems_of(run: LoggedRun) -> Iterator[str]:
 def _contradictions(run: LoggedRun, task: TaskRecord) -> Iterator[str]:
     """Yield the contradictions between the final score in a run's record and its attempt log."""
     record, anchors = run.record, anchor_pair(task)
-    final = run.contents.final(task.aggregation, None)  # uses the rewards in the log
-    if final.reward is None and anchors:
+    final = run.contents.final(task.aggregation, None)  # uses the rewards in the log, which are those of public scores
+    chosen = run.contents.chosen(task.aggregation)
+    if anchors and (final.reward is None or (chosen is not None and chosen.private_raw is not None)):
         final = run.contents.final(task.aggregation, anchors)
     for name, recorded, logged in (("raw", record.raw, final.raw), ("reward", record.reward, final.reward)):
         if not _agree(recorded, logged):

@@ -8,6 +8,7 @@ answers therefore lead to the same program, however busy the machine is.
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import re
 from dataclasses import dataclass, field
@@ -34,7 +35,7 @@ MADE_RUN_S = 1.0
 """Time limit for a run on a generated input, in seconds."""
 QUICKLY = ("-C", "opt-level=0")
 """Options with which rustc takes a third of the time. Public tests are small, so programs need no optimization."""
-LATEST_S = 45.0
+LATEST_S = 45.0 if os.environ.get("WAITING_COUNTS", "1") == "1" else math.inf
 """Seconds of :func:`own_time` after which no further round starts, so that the solution returns in time. This limit is
 only reached if the model takes more than ten seconds per round."""
 

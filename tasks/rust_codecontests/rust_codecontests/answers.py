@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,7 +76,7 @@ class ModelCall:
 
 
 def collect_answers(
-    job: Job[ProfileSettings], problems: Sequence[Problem]
+    job: Job[ProfileSettings], problems: Sequence[Problem], deadline: float
 ) -> tuple[list[Answer], Usage, list[ModelCall]]:
     """Return the submission's answers to all problems, in order, its usage of the model, and its answered calls.
 
@@ -84,7 +85,8 @@ def collect_answers(
     Raises:
         InvalidSubmissionError: if the first process, which has not seen any problem, cannot import the module.
         UsageError: if Rust is not installed, or the key for the model is missing.
-        ReBenchError: if the model's server answered no call at all.
+        ReBenchError: if the model's server answered no call at all, or if it was so slow that ``deadline``
+            (``time.monotonic``) passed.
     """
     profile, log = job.profile, job.records / "calls.jsonl"
     assert job.task.manifest.model is not None
@@ -97,7 +99,7 @@ def collect_answers(
         limits=SessionLimits(log_bytes=profile.log_bytes),
     )
     with serving(settings) as gateway:
-        answers = list(_in_batches(job, gateway, problems))
+        answers = list(_in_batches(job, gateway, problems, deadline))
         usage = gateway.usage()
         with charge_to_submission():
             calls = read_calls(log)
@@ -135,13 +137,16 @@ def _check_model(gateway: Gateway, model: str) -> None:
             ) from None
 
 
-def _in_batches(job: Job[ProfileSettings], gateway: Gateway, problems: Sequence[Problem]) -> Iterator[Answer]:
+def _in_batches(
+    job: Job[ProfileSettings], gateway: Gateway, problems: Sequence[Problem], deadline: float
+) -> Iterator[Answer]:
     """Yield the answers to all problems, running each batch in a new process."""
     profile = job.profile
     sysroot = find_toolchain().sysroot  # visible in the sandbox, as is the gateway's socket
     search = f"{Path(sys.prefix, 'bin')}:{sysroot / 'bin'}:{_OF_IMAGES}:/usr/local/bin:/usr/bin:/bin"
     visible = (gateway.socket, *([] if sysroot == Path("/usr") else [sysroot]))
-    environment = {"PATH": search, "RUST_EDITION": profile.edition}
+    counts = str(int(profile.waiting_counts))
+    environment = {"PATH": search, "RUST_EDITION": profile.edition, "WAITING_COUNTS": counts}
     for start in range(0, len(problems), profile.batch):
         batch = problems[start : start + profile.batch]
         job.progress(f"problems {start + 1} to {start + len(batch)} of {len(problems)}")
@@ -155,23 +160,40 @@ def _in_batches(job: Job[ProfileSettings], gateway: Gateway, problems: Sequence[
                 yield from [Answer(None, ENDED, str(fault)[:_TEXT])] * len(batch)
                 continue
             try:
-                yield from _solved(process, profile, gateway, batch)
+                yield from _solved(process, profile, gateway, batch, deadline)
             except SandboxFaultError as fault:
                 yield from [Answer(None, ENDED, str(fault)[:_TEXT])] * len(batch)
 
 
 def _solved(
-    process: SandboxedProcess, profile: ProfileSettings, gateway: Gateway, batch: Sequence[Problem]
+    process: SandboxedProcess, profile: ProfileSettings, gateway: Gateway, batch: Sequence[Problem], deadline: float
 ) -> list[Answer]:
-    """Let the submission solve a batch in ``profile.batch_s`` seconds of a :class:`LoadClock`."""
+    """Let the submission solve a batch in ``profile.batch_s`` seconds of a :class:`LoadClock`.
+
+    Unless ``profile.waiting_counts``, the clock stops while a call waits for the model.
+    """
     clock, told = LoadClock(), [without_hidden_tests(problem) for problem in batch]
+    waited_before = gateway.usage().waited_s
+
+    def spent_s() -> float:
+        if profile.waiting_counts:
+            return clock.seconds()
+        usage = gateway.usage()
+        if time.monotonic() > deadline:
+            speed = usage.completion_tokens / max(usage.waited_s, 1e-3)
+            raise ReBenchError(
+                f"the model's server is too slow for this profile: {usage.completion_tokens} tokens in "
+                f"{usage.waited_s:.0f} s, {speed:.1f} tokens/s"
+            )
+        return clock.seconds(usage.waited_s - waited_before)
+
     grace_s = profile.batch_s + _GRACE_S
     process.call_within(grace_s, sandboxed.begin, told, gateway.socket, gateway.token, profile.streams)
-    while (left_s := profile.batch_s - clock.seconds()) > 0:
+    while (left_s := profile.batch_s - spent_s()) > 0:
         if process.call_within(left_s + _GRACE_S, sandboxed.work, min(left_s, _STEP_S)):
             break
     replies, sources = process.call_within(_GRACE_S, sandboxed.answers, len(batch), SOURCE_BYTES)
-    if clock.seconds() > profile.batch_s + _LATE_S:  # the submission blocked the event loop
+    if spent_s() > profile.batch_s + _LATE_S:  # the submission blocked the event loop
         return [Answer(None, OUT_OF_TIME)] * len(batch)
     if len(replies) != len(batch) or not all(0 <= reply.size <= SOURCE_BYTES for reply in replies):
         return [Answer(None, MALFORMED)] * len(batch)  # one malformed reply invalidates the whole batch

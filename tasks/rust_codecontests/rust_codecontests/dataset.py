@@ -22,10 +22,15 @@ from rust_codecontests.judge.verdicts import Test
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-SPLITS = {"cpu": ("train", "valid", "test"), "cpu-test2": ("train", "valid", "test2"), "paper": ("valid", "test")}
-"""The splits of each profile; the last split is held out. CodeContests' training split is not used, because it has
-several gigabytes."""
-OWN = ("cpu", "cpu-test2")
+SPLITS = {
+    "cpu": ("train", "valid", "test"),
+    "cpu-test2": ("train", "valid", "test2"),
+    "own": ("train", "valid", "test", "test2"),
+    "paper": ("valid", "test"),
+}
+"""The splits of each profile; those that are not in ``pool.SHOWN`` are held out. CodeContests' training split is not
+used, because it has several gigabytes."""
+OWN = ("cpu", "cpu-test2", "own")
 """The profiles whose problems are our own."""
 
 CHECKSUMS = Path(__file__).parent / "checksums.json"
@@ -131,9 +136,9 @@ def key(profile: str) -> str:
     return cache_key(_VERSION, *(_own_sources(SPLITS[profile]) if profile in OWN else [identity(CODECONTESTS)]))
 
 
-def held_out_split(profile: str) -> str:
-    """Return the name of a profile's held-out split."""
-    return SPLITS[profile][-1]
+def held_out_splits(profile: str) -> list[str]:
+    """Return the names of a profile's held-out splits."""
+    return [split for split in SPLITS[profile] if split not in pool.SHOWN]
 
 
 def pinned_checksums(profile: str) -> dict[str, str]:

@@ -28,7 +28,7 @@ OVERLOADED = 0.5
 
 def held_out_problems(profile: str) -> list[Problem]:
     """Return the problems that a submission is scored on, including hidden tests."""
-    return dataset.read(profile, dataset.held_out_split(profile))
+    return [problem for split in dataset.held_out_splits(profile) for problem in dataset.read(profile, split)]
 
 
 def public_problems(problems: Sequence[Problem | KnownProblem], of_five: int) -> list[bool]:

@@ -68,10 +68,10 @@ class LoadClock:
         self._cores = os.sched_getaffinity(0)
         self._started, self._start = time.monotonic(), CpuTimes.read(self._cores)
 
-    def seconds(self) -> float:
-        """Return the seconds since the clock's creation, without the others' share."""
+    def seconds(self, waited_s: float = 0.0) -> float:
+        """Return the seconds since the clock's creation, without the others' share and without ``waited_s``."""
         elapsed = time.monotonic() - self._started
-        return max(elapsed / MAX_SLOWDOWN, elapsed * (1 - self._others_share(elapsed)))
+        return max(1 / MAX_SLOWDOWN, 1 - self._others_share(elapsed)) * (elapsed - waited_s)
 
     def load(self) -> dict[str, float]:
         """Return, for the log, the number of cores, the others' share of them, and the wall-clock time."""

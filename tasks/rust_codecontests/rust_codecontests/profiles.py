@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from re_bench.data.instances import secret_seed
 from re_bench.errors import UsageError
+from re_bench.task.chat_model import OPENAI
 from re_bench_gateway import Budget, OpenAICompatible, PlugIn
-from rust_codecontests.dataset import held_out_split
+from rust_codecontests.dataset import held_out_splits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 MODEL = "gpt-3.5-turbo-0125"
 """The original task's model; submissions use this name for every model."""
+ANSWER_S = 3600.0
+"""Maximum time for an answer in seconds; a slow server answers many concurrent calls one after another."""
 SOURCE_BYTES = 64 << 10
 """Maximum size of a program, in bytes of UTF-8, as in contests."""
 
@@ -41,6 +44,8 @@ class ProfileSettings:
     """Number of problems solved at the same time."""
     batch_s: float = 60.0
     """Seconds for a batch, measured by a ``LoadClock``."""
+    waiting_counts: bool = True
+    """Whether time counts in which a call waits for the model."""
     load_s: float = 30.0
     """Wall-clock seconds for importing the submission's module."""
     margin_s: float = 60.0
@@ -59,7 +64,7 @@ def stand_in(task: TaskFolder, profile: str, submission: str = "") -> PlugIn:
     submission's score does not reveal which prompts get right answers in other submissions.
     """
     secret = secret_seed(f"rust_codecontests stand-in answers {submission}")
-    arguments = {"seed": 0, "secret": secret, "splits": [held_out_split(profile)]}
+    arguments = {"seed": 0, "secret": secret, "splits": held_out_splits(profile)}
     return PlugIn(factory="rust_codecontests.pool:answer", path=task.directory, arguments=arguments)
 
 
@@ -76,8 +81,7 @@ def openai_compatible(task: TaskFolder, profile: str, _submission: str = "") -> 
             "server offers the model (if it needs no key, set OPENAI_API_KEY to any text); or use --profile cpu, which "
             "has a stand-in for the model"
         )
-    address = os.environ.get("OPENAI_BASE_URL")
-    return OpenAICompatible(key=key, base_url=address) if address else OpenAICompatible(key=key)
+    return OpenAICompatible(key=key, base_url=os.environ.get("OPENAI_BASE_URL") or OPENAI, timeout_s=ANSWER_S)
 
 
 def model_name(task: TaskFolder) -> str:
@@ -99,6 +103,15 @@ PROFILES = {
         edition="2021",
         budget=Budget(dollars=0.5, tokens=375_000, requests=300),
         label="stand-in model: ",
+    ),
+    "own": ProfileSettings(
+        upstream=openai_compatible,
+        edition="2021",
+        budget=Budget(dollars=4.0, tokens=3_600_000, requests=1_100),
+        public_of_five=2,
+        waiting_counts=False,
+        margin_s=600.0,
+        log_bytes=64 << 20,
     ),
     "paper": ProfileSettings(
         upstream=openai_compatible,

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 NOT_THE_MODELS = "not the model's"
 """The failure of a program that the model did not write."""
+FROM_A_PROMPT = "from a prompt"
+"""The failure of a program with too many words of a prompt, such as an answer that repeats the statement."""
 OWN_TOKENS = 64
 """Maximum number of the submission's own tokens around the model's part, and of tokens that come from prompts."""
 OWN_CHARACTERS = 600
@@ -55,9 +57,12 @@ class Origin:
     necessary: for at least one entry of ``unedited``, none of its programs compiles."""
     unedited: tuple[tuple[str, ...], ...] = ()
     """For an edited program: for each answer that it may derive from, the programs with some or all edits reverted."""
+    failure: str = NOT_THE_MODELS
+    """The failure if ``is_model`` is false."""
 
 
 REFUSED, WHOLE = Origin(is_model=False), Origin(is_model=True)
+ECHO = Origin(is_model=False, failure=FROM_A_PROMPT)
 
 
 def refuse_foreign(
@@ -80,7 +85,7 @@ def refuse_foreign(
         if origin.is_model and (not origin.unedited or (edits_left >= 0 and any(needed))):
             checked[place] = replace(answers[place], source=read_program(source).source())
         else:
-            checked[place] = replace(answers[place], source=None, failure=NOT_THE_MODELS)
+            checked[place] = replace(answers[place], source=None, failure=origin.failure)
     return checked
 
 
@@ -106,9 +111,11 @@ class Provenance:
         origins = [REFUSED] * len(sources)
         rest: list[int] = []
         for place, (source, words) in enumerate(zip(sources, texts, strict=True)):
-            fits = RUN <= len(words) <= self._longest + OWN_TOKENS + EDIT_TOKENS
+            # With a long explanation, an answer has more tokens than its code; with a stray quotation mark, very few.
+            exact = any(source.strip() in answer for answer in self._answers)
+            fits = exact or RUN <= len(words) <= self._longest + OWN_TOKENS + EDIT_TOKENS
             if fits and "\0" not in source and not programs[place].reads_source:
-                whole = self._is_written(words) or any(source.strip() in answer for answer in self._answers)
+                whole = exact or self._is_written(words)
                 origins[place] = WHOLE if whole else REFUSED
                 rest += [] if whole else [place]
         before, after = self._template([texts[place] for place in rest])
@@ -121,7 +128,7 @@ class Provenance:
         told = self._told([texts[place] for place in candidates])
         for place in candidates:
             if not _is_little(told(texts[place])):
-                origins[place] = REFUSED
+                origins[place] = ECHO
         return origins
 
     def _is_written(self, words: Sequence[str]) -> bool:

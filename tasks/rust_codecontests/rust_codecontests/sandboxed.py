@@ -88,6 +88,7 @@ async def _begin(problems: list[dict[str, Any]], socket: Path, token: str, strea
     client = openai.AsyncOpenAI(
         api_key=token,
         base_url="http://gateway/v1",
+        timeout=None,  # the scorer limits the time, and may wait for hours for a slow model
         http_client=openai.DefaultAsyncHttpxClient(transport=httpx2.AsyncHTTPTransport(uds=str(socket))),
     )
     semaphore = asyncio.Semaphore(streams)

@@ -33,7 +33,7 @@ def prepare(profile: str, log: Callable[[str], None]) -> None:
 
 def create(profile: str, target: Path) -> None:
     """Add the problems that are not held out to the ``data`` directory of the workspace ``target``."""
-    splits = dataset.SPLITS[profile][:-1]
+    splits = [split for split in dataset.SPLITS[profile] if split in pool.SHOWN]
     entry = dataset.entry(profile, splits)
     entry.open()
     (target / "data").mkdir(exist_ok=True)

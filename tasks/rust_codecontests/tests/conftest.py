@@ -110,7 +110,7 @@ def scored(tmp_path: Path, compiled: Path, monkeypatch: pytest.MonkeyPatch, caps
             (tmp_path / "submission").mkdir()
             (tmp_path / "submission" / "solve_code_contests_rust.py").write_text(solution)
             solution = tmp_path / "submission"
-        monkeypatch.setattr(dataset, "read", lambda _profile, _split: problems)
+        monkeypatch.setattr(SCORE, "held_out_problems", lambda _profile: problems)
         monkeypatch.setitem(PROFILES, profile, replace(PROFILES[profile], **changed))
         with pytest.raises(SystemExit):
             main(task, ["--solution", str(solution), "--profile", profile, "--json", *options])

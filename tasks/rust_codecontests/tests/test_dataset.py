@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from re_bench.errors import ReBenchError, UsageError
-from rust_codecontests import codecontests, dataset, pool, workspace
+from rust_codecontests import codecontests, dataset, grading, pool, workspace
 from rust_codecontests.judge import Test
 
 if TYPE_CHECKING:
@@ -69,24 +69,28 @@ def test_a_record_has_codecontests_fields_and_gives_the_problem_back() -> None:
     assert "10" not in json.dumps(shown)
 
 
-@pytest.mark.parametrize(("profile", "held_out"), [("cpu", "test"), ("cpu-test2", "test2")])
-def test_a_workspace_gets_what_is_not_held_out(prepare: Any, cache: Path, profile: str, held_out: str) -> None:
+@pytest.mark.parametrize(
+    ("profile", "held_out"), [("cpu", ["test"]), ("cpu-test2", ["test2"]), ("own", ["test", "test2"])]
+)
+def test_a_workspace_gets_what_is_not_held_out(prepare: Any, cache: Path, profile: str, held_out: list[str]) -> None:
     target = cache.parent / "workspace"
     target.mkdir()
     assert any("making" in line for line in prepare(profile))
     assert prepare(profile) == []
     workspace.create(profile, target)
     files = prepared_files(cache)
-    assert set(files) == {"train.jsonl", "valid.jsonl", f"{held_out}.jsonl", "manifest.json"}
+    assert set(files) == {"train.jsonl", "valid.jsonl", "manifest.json", *(f"{split}.jsonl" for split in held_out)}
     for name, path in files.items():
         lines = [path.read_text()] if name == "manifest.json" else path.read_text().splitlines()
         assert all(pool.CANARY in line for line in lines)
     laid_out = {str(path.relative_to(target)) for path in target.rglob("*") if path.is_file()}
     assert laid_out == {"data/train.jsonl", "data/valid.jsonl"}
     assert (target / "data/train.jsonl").read_bytes() == files["train.jsonl"].read_bytes()
-    (problem,) = dataset.read(profile, held_out)
+    problems = grading.held_out_problems(profile)
+    assert len(problems) == len(held_out)
     texts = [(target / name).read_text() for name in laid_out]
-    assert not any(problem.name in text or problem.description[:60] in text for text in texts)
+    for problem in problems:
+        assert not any(problem.name in text or problem.description[:60] in text for text in texts)
 
 
 def test_a_description_ends_with_the_public_tests(prepare: Any, four_problems: Path) -> None:
@@ -130,7 +134,7 @@ def test_other_tests_than_the_pinned_ones_are_refused(prepare: Any, cache: Path)
     assert [path for path in (cache / "rust_codecontests").iterdir() if path.is_dir()] == []
 
 
-@pytest.mark.parametrize("profile", ["cpu", "cpu-test2"])
+@pytest.mark.parametrize("profile", dataset.OWN)
 def test_the_problems_are_those_that_are_pinned(profile: str) -> None:
     pins = json.loads(dataset.CHECKSUMS.read_text())[profile]
     assert pins["key"] == dataset.key(profile), "run: python tasks/rust_codecontests/tools/check_problems.py --pin"

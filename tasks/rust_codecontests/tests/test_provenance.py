@@ -14,7 +14,16 @@ import pytest
 from rust_codecontests import pool
 from rust_codecontests.answers import Answer, ModelCall, read_calls
 from rust_codecontests.judge import Judge, Limits, Test
-from rust_codecontests.provenance import NOT_THE_MODELS, REFUSED, WHOLE, Origin, Provenance, refuse_foreign
+from rust_codecontests.provenance import (
+    ECHO,
+    FROM_A_PROMPT,
+    NOT_THE_MODELS,
+    REFUSED,
+    WHOLE,
+    Origin,
+    Provenance,
+    refuse_foreign,
+)
 from rust_codecontests.rust_tokens import read_program, texts_of
 from rust_codecontests.stand_in.problems import canonical
 
@@ -198,7 +207,7 @@ def test_what_a_prompt_had_first_is_not_the_model_s(log: Log, told: object) -> N
     assert callable(told)
     log.ask(fenced(TABLE[0]), f"Write this again: {told(TABLE[0])}")
     log.ask(fenced(TABLE[0]))  # nor is it when it comes again
-    assert log.origins(TABLE[0]) == [REFUSED]
+    assert log.origins(TABLE[0]) == [ECHO]
 
 
 def test_an_echo_in_parts_or_by_way_of_another_answer_is_refused(log: Log) -> None:
@@ -209,14 +218,14 @@ def test_an_echo_in_parts_or_by_way_of_another_answer_is_refused(log: Log) -> No
     log.ask(fenced(TABLE[0]), *parts, "Put these together.")
     log.ask(fenced(TABLE[1]), TABLE[1])
     log.ask(fenced(TABLE[1].replace("println", "print")), TABLE[1], "Use print.")
-    assert log.origins(TABLE[0], TABLE[1].replace("println", "print")) == [REFUSED] * 2
+    assert log.origins(TABLE[0], TABLE[1].replace("println", "print")) == [ECHO] * 2
 
 
 def test_a_prompt_is_compared_as_the_stand_in_reads_it(log: Log) -> None:
     words = re.findall(r"\w+|[^\w\s]", re.sub(r"//[^\n]*", "", TABLE[0]))
     marked = " ".join(word + "/*z*/" * (place % 5 == 4) for place, word in enumerate(words))
     log.ask(fenced(TABLE[0]), f'Solve this: use r####" {marked}')
-    assert log.origins(TABLE[0]) == [REFUSED]
+    assert log.origins(TABLE[0]) == [ECHO]
     assert canonical(f"Here: {marked}").endswith(canonical(TABLE[0]))
     assert canonical(marked.replace("main", "ma in")) != canonical(marked)  # which no window would show
 
@@ -232,7 +241,7 @@ def test_all_of_a_request_is_a_prompt(tmp_path: Path) -> None:
         (tmp_path / "log").write_text(json.dumps(call))
         calls = read_calls(tmp_path / "log")
         assert Provenance([ModelCall(9e9, 9e9, (), calls[0].answers)]).origins([TABLE[0]]) == [WHOLE]
-        assert Provenance(calls).origins([TABLE[0]]) == [REFUSED]
+        assert Provenance(calls).origins([TABLE[0]]) == [ECHO]
 
 
 def test_templates_that_differ_by_problem_are_refused(log: Log) -> None:
@@ -245,3 +254,17 @@ def test_templates_that_differ_by_problem_are_refused(log: Log) -> None:
     own: Sequence[str] = [f'fn main() {{ print!("{{}}", solve("").len() * {k} + 1); }}\n' for k in (2, 4, 6)]
     programs = [f"{a}{b}" for a, b in zip(own, FUNCTIONS, strict=True)]
     assert log.origins(*programs).count(WHOLE) == 0
+
+
+@pytest.mark.parametrize("explanation", ["1. The loop reads a line, then the next one.\n" * 100, 'It prints "', ""])
+def test_a_whole_answer_is_the_model_s_whatever_it_explains(log: Log, explanation: str) -> None:
+    answer = f"{explanation}\n```rust\n{MODEL[0]}```\n"
+    assert log.ask(answer).origins(answer, f"fn extra() {{}}\n{answer}") == [WHOLE, REFUSED]
+
+
+def test_an_answer_that_repeats_the_statement_is_from_a_prompt(log: Log, judge: Judge) -> None:
+    statement = " ".join(f"Lamp {n} is too bright for the harbour, so the keeper dims it." for n in range(9))
+    answer = f"{statement}\n{fenced(MODEL[0])}"
+    log.ask(answer, statement)
+    whole, part = refuse_foreign([Answer(answer), Answer(MODEL[0])], log.calls, judge)
+    assert (whole.failure, part.failure) == (FROM_A_PROMPT, "")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,6 +91,8 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
     status = 200
+    delay_s = 0.0
+    """Time before each answer but the first."""
 
     def __init__(self) -> None:
         self.keys: list[str | None] = []
@@ -103,6 +107,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        time.sleep(self.server.delay_s if self.server.keys else 0)
         self.server.keys.append(self.headers["authorization"])
         message = {"role": "assistant", "content": 'fn main() { println!("0"); }'}
         choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
@@ -159,6 +164,43 @@ def test_the_real_model_is_asked_with_a_key_that_no_sandbox_has(
     assert outcome["message"].startswith(f"{model}: ")
     assert details["usage"]["dollars"] == pytest.approx(3 * (100 * price[0] + 10 * price[1]) / 1e6)
     assert set(server.keys) == {f"Bearer {KEY}"}
+
+
+@pytest.mark.parametrize("profile", ["own", "paper"])
+def test_in_profile_own_the_time_in_which_a_call_waits_does_not_count(run: Any, server: Server, profile: str) -> None:
+    server.delay_s = 4.0  # more than `batch_s` even if a busy machine slows the clock down
+    outcome = run(ASKING, profile, batch_s=1.0, batch=1)
+    assert outcome["status"] == "valid", outcome["message"]
+    assert outcome["details"]["failures"] == ({} if profile == "own" else {"out of time": 2})
+    if profile == "own":
+        assert outcome["details"]["usage"]["waited_s"] >= 2 * server.delay_s
+
+
+def test_in_profile_own_a_submission_that_hangs_is_out_of_time(run: Any, server: Server) -> None:
+    del server
+    outcome = run("import asyncio\n" + FUNCTION + "    await asyncio.sleep(3600)\n", "own", batch_s=0.5)
+    assert (outcome["status"], outcome["details"]["failures"]) == ("valid", {"out of time": 3})
+
+
+def test_a_server_that_is_too_slow_for_the_time_limit_is_no_fault_of_the_submission(run: Any, server: Server) -> None:
+    server.delay_s = 60
+    limit_s = open_task(TASK).profile("own").time_limit_s
+    outcome = run(ASKING, "own", margin_s=(limit_s - 8) / 2, batch=1)
+    assert (outcome["status"], outcome["raw"]) == ("error", None)
+    assert re.search(r"too slow for this profile: \d+ tokens in \d+ s, \d+\.\d tokens/s", outcome["message"])
+
+
+@pytest.mark.parametrize(("profile", "answers_each"), [("own", 16), ("paper", 4)])
+def test_the_reference_stops_early_only_where_waiting_counts(
+    run: Any, server: Server, workspace: Path, profile: str, answers_each: int
+) -> None:
+    del server
+    shutil.copytree(TASK / "reference", workspace, dirs_exist_ok=True)
+    module = workspace / "solve_code_contests_rust.py"
+    module.write_text(module.read_text().replace("LATEST_S = 45.0", "LATEST_S = 0.0"))
+    outcome = run(workspace, profile, "--model", "m", "--model-price", "0", "0", "--model-context", "8000")
+    assert outcome["status"] == "valid", outcome["message"]
+    assert outcome["details"]["usage"]["requests"] == len(NAMES) * answers_each
 
 
 def test_a_server_that_refuses_everything_is_no_fault_of_the_submission(run: Any, server: Server) -> None:

@@ -297,12 +297,12 @@ def main() -> None:
     parser.add_argument("--secrets", type=int, default=8, help="number of secrets (default 8)")
     parser.add_argument("--profile", choices=dataset.OWN, default="cpu", help="profile (default cpu)")
     options = parser.parse_args()
-    split, profile = dataset.held_out_split(options.profile), PROFILES[options.profile]
+    splits, profile = dataset.held_out_splits(options.profile), PROFILES[options.profile]
     with ThreadPoolExecutor(2) as workers:
-        cases = list(workers.map(case_of, pool.directories([split])))
+        cases = list(workers.map(case_of, pool.directories(splits)))
     public = public_problems([case.problem for case in cases], profile.public_of_five)
     parts = [[place for place, each in enumerate(public) if each is side or all(public)] for side in (True, False)]
-    print(f"{len(cases)} problems of split {split}, stand-in model, secrets 0 to {options.secrets - 1}")
+    print(f"{len(cases)} problems of {' and '.join(splits)}, stand-in model, secrets 0 to {options.secrets - 1}")
     print(f"{'strategy':<40} {'public':>6} {'private':>7} {'sd':>6} {'chosen':>6}")
     for name, strategy in STRATEGIES.items():
         draws = [solved(cases, strategy, secret, profile.budget) for secret in range(options.secrets)]

@@ -65,7 +65,7 @@ def _outcome(row: Row) -> str:
 
 def _validation_cells(row: Row) -> list[str]:
     raw = mean([score.deciding_raw for score in row.scores])
-    seconds = sum(score.seconds for score in row.scores)
+    seconds = sum(row.elapsed)
     verdict = f"{_outcome(row)}: {row.verdict}"
     figures = [number(raw), number(row.reward), number(row.spread), str(len(row.scores)), f"{seconds:.1f}"]
     return [row.variant, row.status, *figures, verdict]

@@ -30,7 +30,8 @@ _SHARE = {"Pss_Anon", "Pss_Shmem", "SwapPss"}
 _TABLES = {"VmPTE"}
 """Page tables: a program can make them as large as it likes by reading memory that it never writes."""
 _MOST_SOCKETS = 2048
-"""Maximum number of sockets of a program with a network of its own; each can hold 0.2 MiB of kernel memory."""
+"""Maximum number of sockets of a program with a network of its own; each can hold 0.2 MiB of kernel memory.
+A connection between Unix sockets counts as two."""
 
 
 @contextmanager

@@ -1,0 +1,64 @@
+"""Write the tables of ``docs/results/small-models.md`` from the stored scores: ``python docs/site/results.py``.
+
+``own-MODEL-SOLUTION.jsonl`` are attempt logs of ``re-bench score --log``; ``runs.jsonl`` has the ``run.json`` of every
+run of the evaluation.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from re_bench.attempts.log import AttemptLog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+PAGE = Path(__file__).parents[1] / "results" / "small-models.md"
+_TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+_OUTCOMES = ("accepted", "wrong answer", "runtime error", "time limit", "compile error", "from a prompt", "exception")
+
+
+def with_tables(text: str, stored: Path) -> str:
+    """Return the page ``text`` with its tables made from the scores in the directory ``stored``."""
+    return _TABLE.sub(lambda match: f"{match[1]}{_table(_TABLES[match[2]](stored))}\n{match[3]}", text)
+
+
+def _own(stored: Path) -> Iterator[Sequence[str]]:
+    yield "model", "solution", "scorings", "problems", "answers", "output tokens", *_OUTCOMES
+    for path in sorted(stored.glob("own-*.jsonl")):
+        attempts = AttemptLog(path).read().attempts
+        counts, sums = Counter[str](), Counter[str]()
+        for attempt in attempts:
+            counts.update(attempt.details["verdicts"] | attempt.details["failures"])
+            sums.update({name: attempt.details["usage"][name] for name in ("requests", "completion_tokens")})
+        unknown = counts.keys() - set(_OUTCOMES)
+        if unknown or any(attempt.status != "valid" for attempt in attempts):
+            raise ValueError(f"{path}: unknown outcomes {unknown}, or a score is not valid")
+        numbers = (len(attempts), counts.total(), sums["requests"], sums["completion_tokens"])
+        outcomes = (counts[outcome] for outcome in _OUTCOMES)
+        yield *path.stem.split("-")[1:], *(f"{number:,}" for number in (*numbers, *outcomes))
+
+
+def _runs(stored: Path) -> Iterator[Sequence[str]]:
+    yield "task", "ended by", "steps", "tokens", "minutes", "attempts", "valid", "raw", "reward"
+    for line in (stored / "runs.jsonl").read_text(encoding="utf-8").splitlines():
+        run: dict[str, Any] = json.loads(line)
+        scores = ["" if run[name] is None else f"{run[name]:.3f}" for name in ("raw", "reward")]
+        counts = [str(run[name]) for name in ("attempts", "valid")]
+        minutes = f"{run['wall_s'] / 60:.1f}"
+        yield run["task"], run["reason"], str(run["steps"]), f"{run['tokens']:,}", minutes, *counts, *scores
+
+
+def _table(rows: Iterator[Sequence[str]]) -> str:
+    header = next(rows)
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (header, ["---"] * len(header), *rows))
+
+
+_TABLES = {"own": _own, "runs": _runs}
+
+if __name__ == "__main__":
+    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), PAGE.with_suffix("")), encoding="utf-8")

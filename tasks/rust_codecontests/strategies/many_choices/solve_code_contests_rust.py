@@ -1,0 +1,52 @@
+"""Make one call with 15 choices, and return the most frequent program that passes the public tests."""
+# re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cache
+
+from rust_tools import Rust
+
+MODEL = "gpt-3.5-turbo-0125"
+REQUEST = "Solve this problem in Rust. Think step by step first, then write the whole program in one block of code.\n\n"
+FENCED = re.compile(r"^```[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+PLAIN = re.compile(r"^(?:use|fn|struct|const|type)\b.*^\}", re.DOTALL | re.MULTILINE)
+
+
+def program_in(text):
+    """Return the longest program in an answer, or an empty string."""
+    blocks = [block for block in FENCED.findall(text) if "fn main" in block] or PLAIN.findall(text)
+    return max(blocks, key=len, default="")
+
+
+def ranked(programs):
+    """Return the different programs, the most frequent first; layout does not count."""
+    different = {"".join(program.split()): program for program in programs}
+    times = Counter("".join(program.split()) for program in programs)
+    return [different[key] for key, _number in times.most_common()]
+
+
+@cache
+def rust():
+    """Return the compiler, which limits the number of processes."""
+    return Rust(("-C", "opt-level=0"))
+
+
+async def chosen(programs, problem):
+    """Return the most frequent of the programs that pass the public tests, or else of all programs."""
+    for program in ranked(programs):
+        path = (await rust().compile(program)).path
+        if path is not None and not await rust().failing(path, problem["public_tests"]):
+            return program
+    return next(iter(ranked(programs)), "")
+
+
+async def generate_solution(client, semaphore, problem):
+    """Return a Rust program that solves the problem."""
+    messages = [{"role": "user", "content": REQUEST + problem["description"]}]
+    async with semaphore:
+        answer = await client.chat.completions.create(model=MODEL, messages=messages, n=15, max_tokens=1600)
+    programs = [program for choice in answer.choices if (program := program_in(choice.message.content))]
+    return await chosen(programs, problem)

@@ -1,0 +1,42 @@
+"""Try three widths at each of two budgets, and extrapolate the lowest losses by a power law.
+
+The best width of the larger budget is extrapolated as the fourth root of compute.
+"""
+# re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
+
+import json
+import math
+import os
+from pathlib import Path
+
+from scales import chosen
+from train import experiment
+
+SEED = int(os.environ.get("RE_BENCH_SEED", "0"))
+HERE = Path(__file__).parent
+SCALE = chosen(HERE)
+
+
+def textbook_width(flops):
+    """Return the valid width nearest to the best one by Chinchilla's rule of 20 tokens per parameter."""
+    width = math.sqrt(math.sqrt(flops / 120) / (12 * SCALE.n_layer))
+    return max(1, round(width / SCALE.n_head)) * SCALE.n_head
+
+
+best = []
+for flops in (0.25 * SCALE.experiments.run_flops, SCALE.experiments.run_flops):
+    found = []
+    for factor in (0.7, 1.0, 1.4):
+        width = max(1, round(factor * textbook_width(flops) / SCALE.n_head)) * SCALE.n_head
+        result = experiment(width, int(flops // SCALE.flops(width, 1)), SEED)
+        found.append((result["loss"] or math.inf, width))
+        print(f"{flops:.2g} FLOPs, width {width}: {result['loss']}, {result['seconds']:.0f} s", flush=True)
+    best.append(min(found))
+
+(before, _width), (loss, width) = best
+growth = SCALE.target_flops / SCALE.experiments.run_flops
+loss *= (loss / before) ** (math.log(growth) / math.log(4))
+width = round(width * growth**0.25 / SCALE.n_head) * SCALE.n_head
+steps = SCALE.steps(width, SCALE.target_flops)
+answer = {"n_embd": width, "max_iters": steps, "loss_prediction": round(loss, 4)}
+(HERE / "answer.json").write_text(json.dumps(answer), encoding="utf-8")
