@@ -30,7 +30,9 @@ def available() -> bool:
         return False
     program = [*_scope("CPUWeight=100", "MemoryMax=1G", "TasksMax=100"), "sh", "-c", _CONTROLLERS]
     try:
-        done = subprocess.run(program, stdin=-3, capture_output=True, text=True, check=False, timeout=_PROBE_S)
+        done = subprocess.run(
+            program, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=_PROBE_S
+        )
     except (OSError, subprocess.TimeoutExpired):
         return False
     return {"memory", "pids"} <= set(done.stdout.split())

@@ -23,7 +23,7 @@ from re_bench.attempts.log import Attempt, AttemptLog, FinalScore, LogContents, 
 from re_bench.errors import ReBenchError
 from re_bench.records import ATTEMPTS, TaskRecord
 from re_bench.scoring.attempt import METR_REWARD
-from re_bench_inspect.naming import PREFIX, without_package
+from re_bench_inspect.names import PREFIX, without_package
 from re_bench_inspect.provider import ReBenchSandbox
 from re_bench_inspect.store import SessionStore
 from re_bench_server.responses import command_response

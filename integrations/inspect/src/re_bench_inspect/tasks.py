@@ -20,7 +20,7 @@ from re_bench.records import TaskRecord
 from re_bench.task import CANARY
 from re_bench.task.discovery import find_tasks
 from re_bench_inspect.episode import answer, bash, current_session, reward
-from re_bench_inspect.naming import PREFIX, without_package
+from re_bench_inspect.names import PREFIX, without_package
 from re_bench_inspect.sandboxes import SandboxConfig, problems_of
 from re_bench_inspect.sessions import settings_of
 from re_bench_server.catalog import build_catalog

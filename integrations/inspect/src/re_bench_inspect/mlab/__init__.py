@@ -10,7 +10,7 @@ from inspect_ai.model import CachePolicy, Model  # noqa: TC002 - Inspect reads t
 from pydantic import ValidationError
 
 from re_bench_inspect.mlab.run import Options, Run
-from re_bench_inspect.naming import PREFIX, without_package
+from re_bench_inspect.names import PREFIX, without_package
 
 _DESCRIPTION = "The research agent of MLAgentBench: reads files, edits and runs scripts, and submits an answer."
 
