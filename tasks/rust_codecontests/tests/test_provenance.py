@@ -262,6 +262,7 @@ def test_a_whole_answer_is_the_model_s_whatever_it_explains(log: Log, explanatio
     assert log.ask(answer).origins(answer, f"fn extra() {{}}\n{answer}") == [WHOLE, REFUSED]
 
 
+@pytest.mark.integration
 def test_an_answer_that_repeats_the_statement_is_from_a_prompt(log: Log, judge: Judge) -> None:
     statement = " ".join(f"Lamp {n} is too bright for the harbour, so the keeper dims it." for n in range(9))
     answer = f"{statement}\n{fenced(MODEL[0])}"
